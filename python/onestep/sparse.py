@@ -5,6 +5,7 @@ Ops reach a sparse tensor by PyTorch's own protocol for what is like a tensor (`
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import onestep
@@ -16,12 +17,21 @@ __all__ = ["DoubleTensor", "FloatTensor", "SparseTensor", "addmm", "mm", "sparse
 Sparse = Any  # a SparseTensor, in annotations: the ops of tensors take it
 
 
+class NotForSparse(NotImplementedError, AttributeError):
+    """An op that sparse tensors do not have; to hasattr() an attribute that is not there."""
+
+
+def _refuse(name: str) -> Any:
+    raise NotForSparse(f"{name}: not for sparse tensors (use to_dense())")
+
+
 class SparseTensor:
     """indices [dims, n] of a tensor of `shape`, and values [n]; 0 at all other places. Values at one place are added."""
 
     is_sparse = True
     layout = "torch.sparse_coo"
     __class__ = property(lambda self: Tensor)  # type: ignore[assignment]  # what programs ask is whether it is a tensor
+    __array_ufunc__ = None  # NumPy leaves operators to this class
 
     def __init__(self, indices: Tensor, values: Tensor, shape: Any, coalesced: bool = False) -> None:
         self._places, self._entries, self.shape, self._coalesced = indices, values, Size(shape), coalesced
@@ -29,14 +39,12 @@ class SparseTensor:
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
         rule = _RULES.get(func.__name__)
-        if rule is None:
-            raise NotImplementedError(f"{func.__name__}: not for sparse tensors (use to_dense())")
-        return rule(*args, **(kwargs or {}))
+        return rule(*args, **(kwargs or {})) if rule else _refuse(func.__name__)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(Tensor, name):
             raise AttributeError(f"'SparseTensor' object has no attribute '{name}'")
-        raise NotImplementedError(f"{name}: not for sparse tensors (use to_dense())")
+        _refuse(name)
 
     dtype = property(lambda self: self._entries.dtype)
     device = property(lambda self: self._entries.device)
@@ -90,6 +98,8 @@ class SparseTensor:
 
     def _flat(self) -> Tensor:
         """The place of each value where the dims are one."""
+        if math.prod(self.shape) >= 1 << 63:
+            raise _C.ShapeError(f"sparse: shape {list(self.shape)} has too many places to be put in order")
         place = _C.zeros(self._nnz(), dtype=_C.int64)
         for index, size in zip(self._places.unbind(0), self.shape):
             place = place * size + index
@@ -107,7 +117,7 @@ class SparseTensor:
     def to_dense(self) -> Tensor:
         """The tensor with its zeros."""
         zeros: Any = self._entries.new_zeros(self.shape.numel())
-        return zeros.index_put((self._flat(),), self._entries, accumulate=not self._coalesced).view(self.shape)
+        return zeros.index_put((self._flat(),), self._entries, accumulate=True).view(self.shape)
 
     def to_sparse(self) -> Sparse:
         """Itself."""
@@ -160,12 +170,20 @@ class SparseTensor:
         return SparseTensor(self._places.flip(0), self._entries, (self.shape[1], self.shape[0]))
 
     def __matmul__(self, other: Tensor) -> Tensor:
-        return mm(self, other)
+        return matmul(self, other)
 
     def __rmatmul__(self, other: Tensor) -> Tensor:
-        return mm(other, self)
+        return matmul(other, self)
 
-    matmul = mm = mv = __matmul__
+    matmul = __matmul__
+
+    def mm(self, mat2: Tensor) -> Tensor:
+        """The product with a dense matrix."""
+        return mm(self, mat2)
+
+    def mv(self, vec: Tensor) -> Tensor:
+        """The product with a dense vector."""
+        return mv(self, vec)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -210,27 +228,45 @@ def to_sparse(x: Tensor) -> Sparse:
     return SparseTensor(indices.t().contiguous(), x[tuple(indices.unbind(1))], x.shape, True)
 
 
-def mm(mat1: Sparse, mat2: Any) -> Tensor:
-    """mat1 @ mat2 of a sparse matrix and a dense matrix or vector: for each value the row of mat2 at its column, added to its row."""
-    if type(mat1) is not SparseTensor:  # it is no sparse tensor, or a dense one met a sparse one
-        if type(mat2) is SparseTensor:
-            raise NotImplementedError("mm: of a dense and a sparse matrix is not here (use mat2.t() @ mat1.t(), transposed)")
-        return _C.mm(mat1, mat2)
-    if type(mat2) is SparseTensor:
-        raise NotImplementedError("mm: of two sparse matrices is not here (use mat2.to_dense())")
-    if len(mat1.shape) != 2 or mat2.dim() not in (1, 2) or mat1.shape[1] != mat2.shape[0]:
-        raise _C.ShapeError(f"mm: shapes {list(mat1.shape)} and {list(mat2.shape)} do not fit")
-    rows, columns = mat1._indices()
-    values = mat1._values() if mat2.dim() == 1 else mat1._values().unsqueeze(1)
-    return mat2.new_zeros(mat1.shape[:1] + mat2.shape[1:]).index_add(0, rows, values * mat2[columns])
+def _product(name: str, input: Sparse, other: Any, dims: tuple[int, ...]) -> Tensor:
+    """For each value of a sparse matrix the row of `other`, which has one of these `dims`, at its column, added to its row."""
+    if type(input) is not SparseTensor or type(other) is SparseTensor or not isinstance(other, Tensor):
+        raise NotImplementedError(f"{name}: needs a sparse matrix, then a dense operand (use to_dense())")
+    if len(input.shape) != 2 or other.dim() not in dims or input.shape[1] != other.shape[0]:
+        raise _C.ShapeError(f"{name}: shapes {list(input.shape)} and {list(other.shape)} do not fit")
+    if input.dtype != other.dtype:
+        raise _C.DTypeError(f"{name}: of dtypes {input.dtype} and {other.dtype}: they must be one")
+    rows, columns = input._indices()
+    values = input._values() if other.dim() == 1 else input._values().unsqueeze(1)
+    return other.new_zeros(input.shape[:1] + other.shape[1:]).index_add(0, rows, values * other[columns])
+
+
+def mm(input: Sparse, mat2: Any) -> Tensor:
+    """input @ mat2 of a sparse and a dense matrix [n, m] x [m, k] -> [n, k]; of two dense ones torch.mm."""
+    both_dense = type(input) is not SparseTensor and type(mat2) is not SparseTensor
+    return _C.mm(input, mat2) if both_dense else _product("mm", input, mat2, (2,))
+
+
+def mv(input: Sparse, vec: Tensor) -> Tensor:
+    """input @ vec of a sparse matrix and a dense vector [n, m] x [m] -> [n]."""
+    return _product("mv", input, vec, (1,))
+
+
+def matmul(input: Sparse, other: Any) -> Tensor:
+    """input @ other of a sparse matrix and a dense matrix or vector."""
+    return _product("matmul", input, other, (1, 2))
 
 
 spmm = mm
 
 
-def addmm(mat: Tensor, mat1: Sparse, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta * mat + alpha * mat1 @ mat2."""
-    return beta * mat + alpha * mm(mat1, mat2)
+def addmm(input: Tensor, mat1: Sparse, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * mat1 @ mat2; where beta is 0, without what is in `input`."""
+    product = mm(mat1, mat2)
+    onestep.broadcast_to(input, product.shape)  # throws unless it fits
+    if input.dtype != product.dtype:
+        raise _C.DTypeError(f"addmm: of dtypes {input.dtype} and {product.dtype}: they must be one")
+    return alpha * product if beta == 0 else beta * input + alpha * product
 
 
 def FloatTensor(indices: Tensor, values: Tensor, size: Any = None) -> Sparse:
@@ -243,6 +279,9 @@ def DoubleTensor(indices: Tensor, values: Tensor, size: Any = None) -> Sparse:
     return sparse_coo_tensor(indices, values, size, dtype=_C.float64)
 
 
-_RULES = {**dict.fromkeys(("mm", "matmul", "mv"), mm), "addmm": addmm, "is_tensor": lambda x: True, "is_complex": SparseTensor.is_complex,
+_RULES = {"mm": mm, "mv": mv, "matmul": matmul, "addmm": addmm, "is_tensor": lambda x: True, "is_complex": SparseTensor.is_complex,
           **{name: getattr(SparseTensor, name) for name in ("t", "to_dense", "clone", "detach")}}  # fmt: skip
+for _name in """add radd sub rsub truediv rtruediv floordiv mod pow rpow neg abs iadd isub imul itruediv and or xor invert eq ne lt le gt ge
+                bool float int index iter getitem setitem contains array""".split():
+    setattr(SparseTensor, f"__{_name}__", lambda self, *args, _name=_name: _refuse(_name))
 __getattr__ = module_getattr("torch.sparse")

@@ -1,4 +1,5 @@
 """Sparse tensors: places, values, products and their gradients, against the dense ones."""
+import numpy
 import pytest
 
 import onestep as torch
@@ -101,3 +102,39 @@ def test_other_ops_say_that_they_are_missing():
     for use in (lambda x: torch.exp(x), lambda x: x.exp(), lambda x: x.sum(), lambda x: torch.zeros(2, 2) @ x, lambda x: x @ x, lambda x: x * x):
         with pytest.raises(NotImplementedError, match="sparse"):
             use(example())
+
+
+def test_what_is_not_here_is_refused_and_never_wrong():
+    x = torch.sparse_coo_tensor([[0, 1, 1, 0], [2, 0, 2, 2]], [3.0, 4.0, 5.0, 1.0], (2, 3))
+    dense = torch.ones(3, 2)
+    for call in (
+        lambda: x == x, lambda: dense == x, lambda: bool(x), lambda: x + x, lambda: x[0], lambda: list(x), lambda: dense.exp() + x,
+        lambda: numpy.asarray(x), lambda: numpy.ones((2, 3), "f4") * x, lambda: torch.mm(x, torch.ones(3)), lambda: torch.mv(x, dense),
+        lambda: x @ dense.double(), lambda: torch.addmm(torch.ones(5, 2, 2), x, dense), lambda: x.exp(),
+    ):  # fmt: skip
+        with pytest.raises((NotImplementedError, TypeError, RuntimeError, ValueError)):
+            call()
+    assert not hasattr(x, "exp") and getattr(x, "grad", None) is None
+    twice = torch.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (1,), is_coalesced=True)
+    assert twice.to_dense().tolist() == [3]
+    with pytest.raises(ValueError, match="too many places"):
+        torch.sparse_coo_tensor([[0, 2**24], [0, 0]], [1.0, 2.0], (2**40, 2**40)).coalesce()
+    nan = torch.full((2, 2), float("nan"))
+    assert torch.equal(torch.addmm(input=nan, mat1=x, mat2=dense, beta=0), torch.mm(input=x, mat2=dense))
+
+
+def test_a_function_takes_one():
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, x):
+            ctx.save_for_backward(a, x)
+            return a @ x
+
+        @staticmethod
+        def backward(ctx, grad):
+            a, _ = ctx.saved_tensors
+            return None, a.t() @ grad
+
+    x = torch.ones(3, 2, requires_grad=True)
+    Product.apply(torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)), x).sum().backward()
+    assert x.grad.tolist() == [[4, 4], [0, 0], [3, 3]]

@@ -47,6 +47,7 @@ to_chars_result to_chars(char* first, char* last, double value, chars_format for
 to_chars_result to_chars(char* first, char* last, float value) {
   return _Floating_to_chars<_Floating_to_chars_overload::_Plain>(first, last, value, chars_format(), 0);
 }
+
 /// The last `count` decimal digits of a number.
 void __append_n_digits(uint32_t count, uint32_t digits, char* to) {
   for (; count > 0; digits /= 10) to[--count] = static_cast<char>('0' + digits % 10);

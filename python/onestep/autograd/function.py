@@ -23,7 +23,7 @@ class FunctionCtx:
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps inputs and outputs; `saved_tensors` gives them in backward."""
-        self._apart = [t if isinstance(t, Tensor) and not issubclass(type(t), Tensor) else None for t in tensors]
+        self._apart = [t if isinstance(t, Tensor) and not _in_engine(t) else None for t in tensors]
         self._context.save_for_backward([t if apart is None else None for t, apart in zip(tensors, self._apart)])
         self._saved_inputs = [weakref.ref(t) if any(t is value for value in self._inputs) and t is not None else None for t in tensors]
 
@@ -70,8 +70,8 @@ class Function:
             args = bound.args
         elif kwargs:  # as in PyTorch
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments")
-        places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
-        needs = tuple(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
+        places = [i for i, arg in enumerate(args) if _in_engine(arg)]
+        needs = tuple(_in_engine(arg) and arg.requires_grad for arg in args)
         ctx = FunctionCtx(needs)
         result: list = []  # what forward returned: tensors and others
 
@@ -84,7 +84,7 @@ class Function:
                 output = cls.forward(ctx, *args)
             ctx._inputs = ()
             result.append(output)
-            return [value for value in _as_tuple(output) if isinstance(value, Tensor)]
+            return [value for value in _as_tuple(output) if _in_engine(value)]
 
         def backward(grads):
             found = _as_tuple(cls.backward(ctx, *_with_gaps(shape, grads)))
@@ -93,15 +93,20 @@ class Function:
                     f"function {cls.__name__}Backward returned an incorrect number of gradients (expected {len(args)}, got {len(found)})"
                 )
             for i in places:
-                if found[i] is not None and not isinstance(found[i], Tensor):
+                if found[i] is not None and not _in_engine(found[i]):
                     raise TypeError(f"{cls.__name__}.backward must return tensors or None, not {type(found[i]).__name__}")
             return [found[i] for i in places]
 
         tensors = iter(_C._apply(cls.__name__ + "Backward", ctx._context, forward, backward, [args[i] for i in places]))
         output = result.pop()
-        shape = [isinstance(value, Tensor) for value in _as_tuple(output)]
+        shape = [_in_engine(value) for value in _as_tuple(output)]
         values = tuple(next(tensors) if is_tensor else value for is_tensor, value in zip(shape, _as_tuple(output)))
         return values if isinstance(output, (tuple, list)) else values[0]
+
+
+def _in_engine(value: object) -> bool:
+    """Whether it is a tensor of the engine: sparse and complex ones only say that they are tensors."""
+    return issubclass(type(value), Tensor)
 
 
 def _names_of(cls) -> set:

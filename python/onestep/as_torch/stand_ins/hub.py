@@ -41,6 +41,7 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
             digest = hashlib.sha256(part.read()).hexdigest()
             if hash_prefix and not digest.startswith(hash_prefix):
                 raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{digest}")')
+            os.chmod(part.name, 0o644)  # a temporary file is for its owner alone
             os.replace(part.name, dst)
         finally:
             if os.path.exists(part.name):
@@ -49,7 +50,7 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
 
 def load_state_dict_from_url(
     url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True, check_hash: bool = False,
-    file_name: str | None = None, weights_only: bool = True,
+    file_name: str | None = None, weights_only: bool = False,
 ) -> Any:  # fmt: skip
     """The state dict in the file at `url`, which is fetched unless `model_dir` (get_dir()/checkpoints) has it already."""
     model_dir = model_dir or os.path.join(get_dir(), "checkpoints")
