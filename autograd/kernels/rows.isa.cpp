@@ -12,8 +12,9 @@
 namespace onestep::kernels {
 namespace {
 
-/// Vectors of a row, and chunks of them, in a chunk of pairwise summation, so that rounding errors grow slower.
-constexpr int64_t kChunk = 64;
+/// Vectors of a row, and chunks of them, in a chunk of pairwise summation, so that rounding errors grow slower; the elements of
+/// both.
+constexpr int64_t kChunk = 64, kSmall = kChunk * kLanes, kLarge = kChunk * kSmall;
 
 /// The first n lanes of x, `rest` in the others.
 ONESTEP_INLINE Vec keep_first(Vec x, int64_t n, float rest) { return n == kLanes ? x : select(first_lanes(n), x, splat(rest)); }
@@ -28,7 +29,6 @@ ONESTEP_INLINE Vec over_row(int64_t begin, int64_t end, Vec total, F step) {
 /// Calls add(total, begin, end) for chunks of [0, n), each from zero, and adds up chunks of these.
 template <class Total, class F>
 ONESTEP_INLINE Total sum_in_chunks(int64_t n, F add) {
-  constexpr int64_t kSmall = kChunk * kLanes, kLarge = kChunk * kSmall;
   Total total{};
   for (int64_t large = 0; large < n; large += kLarge) {
     const int64_t large_end = n - large < kLarge ? n : large + kLarge;
@@ -73,16 +73,17 @@ ONESTEP_RARE void row_sums(const float* x, float* y, int64_t rows, int64_t n) {
 /// Widened chunk by chunk: what is widened stays in the L1 cache. Two chunks at once, as each addition to a chunk waits for the
 /// one before it.
 ONESTEP_FLATTEN float sum_widened(void (*widen)(const uint16_t* x, float* y, int64_t n), const uint16_t* x, int64_t n) {
-  constexpr int64_t kSmall = kChunk * kLanes;
   Vec next{};
   bool known = false;  // the next chunk's sum
   return sum(sum_in_chunks<Vec>(n, [&](Vec& total, int64_t begin, int64_t end) {
     alignas(64) float wide[2 * kSmall];
     if (known) {
       total = next;
+      known = false;
     } else if (n - begin >= 2 * kSmall) {
       widen(x + begin, wide, 2 * kSmall);
       next = splat(0.0f);
+      known = true;
       for (int64_t i = 0; i < kSmall; i += kLanes) {
         total = total + load(wide + i);
         next = next + load(wide + kSmall + i);
@@ -92,7 +93,6 @@ ONESTEP_FLATTEN float sum_widened(void (*widen)(const uint16_t* x, float* y, int
       total = over_row(0, end - begin, total,
                        [&](Vec lanes, int64_t i, int64_t count) { return lanes + load_upto(wide + i, count); });
     }
-    known = !known && n - begin >= 2 * kSmall;
   }));
 }
 

@@ -12,15 +12,17 @@ Tensor write(const char* name, const Tensor& target, TensorList others, const F&
   Tensor x = target;
   x.check_writable(name);
   const bool recorded = detail::should_record({x}) || detail::should_record(others);
+  const auto assign = [&](const Tensor& result) {
+    ops::check_result_dtype(name, x, result.dtype());
+    return assign_in_place(name, x, to(result, x.dtype()));
+  };
+  if (recorded) return assign(op(clone(x)));
   const Tensor elements = x.values();  // which `op` may return: x itself would be no view any more
   const Tensor result = [&] {
-    if (recorded) return op(clone(x));
     const ops::ResultInPlace in_place(name, elements);
     return op(elements);
   }();
-  if (&result.impl() == &elements.impl()) return x;
-  ops::check_result_dtype(name, x, result.dtype());
-  return assign_in_place(name, x, to(result, x.dtype()));
+  return &result.impl() == &elements.impl() ? x : assign(result);
 }
 
 }  // namespace

@@ -29,9 +29,10 @@ def example(program, answer):
 
 def as_float64(program, call):
     """The program, and what PyTorch makes of it with float64 in place of other floats, under the dtypes that it has."""
-    floats = ("float16", "bfloat16", "float32")
-    steps = [[name, op, [["float64" if v in floats else v for v in args[:1]] + args[1:], args][op != "tensor"], *rest]
-             for name, op, args, *rest in program["steps"]]
+    steps = [list(step) for step in program["steps"]]
+    for step in steps:
+        if step[1] == "tensor" and step[2][0] in ("float16", "bfloat16", "float32"):
+            step[2] = ["float64", *step[2][1:]]
     wide = want(steps, overrides={program["op"]: call}, quirks=False)
     for name, x in program["want"]["tensors"].items():
         if wide["tensors"].get(name) not in (None, "unusable") and x not in (None, "unusable"):

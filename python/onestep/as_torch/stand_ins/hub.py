@@ -30,6 +30,14 @@ def set_dir(d: str | os.PathLike) -> None:
     _directory = os.path.expanduser(d)
 
 
+def _sha256(path: str) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for piece in iter(lambda: file.read(1 << 20), b""):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
     """Fetches a file, which is at `dst` once it is whole and its SHA256 begins with `hash_prefix`; shows no progress."""
     dst = os.path.expanduser(dst)
@@ -37,9 +45,8 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
         try:
             with urllib.request.urlopen(urllib.request.Request(url, headers={"User-Agent": "torch.hub"})) as response:
                 shutil.copyfileobj(response, part)
-            part.seek(0)
-            digest = hashlib.sha256(part.read()).hexdigest()
-            if hash_prefix and not digest.startswith(hash_prefix):
+            part.flush()
+            if hash_prefix and not (digest := _sha256(part.name)).startswith(hash_prefix):
                 raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{digest}")')
             os.chmod(part.name, 0o644)  # a temporary file is for its owner alone
             os.replace(part.name, dst)
